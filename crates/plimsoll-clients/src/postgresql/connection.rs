@@ -52,8 +52,8 @@ pub struct Statements {
 /// What has a database claimed waits for as long as the run takes, and is gone soon after its
 /// machine is.
 const LASTING: &str = "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET \
- tcp_keepalives_count = 3; SET statement_timeout = 0; SELECT set_config(name, '0', false) FROM pg_settings WHERE name = \
- 'idle_session_timeout'";
+ tcp_keepalives_count = 3; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN \
+ ('idle_session_timeout', 'statement_timeout')";
 /// Of all runs on a database, one; by the second lock a run knows its own connection again.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(5064277810247), pg_try_advisory_lock($1)";
 const NAMED: &str = "SELECT set_config('application_name', $1, false)";
