@@ -222,7 +222,9 @@ impl Access {
         match said.code() {
             code if *code == SqlState::T_R_SERIALIZATION_FAILURE
                 || *code == SqlState::T_R_DEADLOCK_DETECTED
-                || *code == SqlState::LOCK_NOT_AVAILABLE =>
+                || *code == SqlState::LOCK_NOT_AVAILABLE
+                // What the server lets run only for so long has done nothing.
+                || *code == SqlState::QUERY_CANCELED =>
             {
                 Failure::Conflict
             }

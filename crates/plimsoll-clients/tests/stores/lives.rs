@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_clients::client::ClientError;
 use plimsoll_clients::client::Source;
 use plimsoll_clients::postgresql::PostgresStore;
-use plimsoll_io::TlsClient;
+use plimsoll_io::{NANOS_PER_SECOND, TlsClient};
 use plimsoll_workload::store::VisitEnd;
 
 use crate::servers::Server;
@@ -240,4 +240,32 @@ fn settings_that_lose_commits_are_told() {
             store.close().await.expect("it closes");
         });
     }
+}
+
+/// A server that lets statements take only so long ends no run: what it cancelled has done nothing,
+/// and is tried again. The audit, which takes as long as a store is large, has all the time.
+#[test]
+fn what_a_server_cancels_is_tried_again_and_the_audit_is_not_cancelled() {
+    let Some(mut server) = Server::start("postgresql") else {
+        return;
+    };
+    server.sql("shop", "ALTER ROLE shop SET statement_timeout = 300");
+    let access = access(&server);
+    run(|world| async move {
+        let store = Door::Postgres(access).open(&world).await.expect("it opens");
+        let in_the_way = "BEGIN; LOCK TABLE inventory; SELECT pg_sleep(1); ROLLBACK";
+        let other = meanwhile(Place::Postgres(Box::new(server)), move |server| {
+            server.sql("shop", in_the_way);
+        });
+        let visits = sessions(&world, &store, 4, 4).await;
+        let retries: u32 = visits.iter().map(|(visit, _)| visit.retries).sum();
+        assert!(retries >= 4, "each that waited had to begin again: {retries}");
+        let (place, ()) = other.join().expect("it works");
+        let locked = meanwhile(place, move |server| {
+            server.sql("shop", "BEGIN; LOCK TABLE cust_hist; SELECT pg_sleep(2); ROLLBACK");
+        });
+        world.handle.sleep(2 * NANOS_PER_SECOND).await;
+        check_audit(store.as_ref()).await;
+        let _ = locked.join().expect("it works");
+    });
 }
