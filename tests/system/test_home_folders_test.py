@@ -38,6 +38,8 @@ def test_users_work_in_their_homes_which_are_audited_made_anew_and_cleaned(tmp_p
     figures, audit = found["homes"][0], found["homes_audits"][0]
     assert figures["planned_per_s"] == 20
     assert 110 <= figures["scenarios_count"] <= 121
+    # A user has 200 ms for a scenario of some ms: most find it at leisure.
+    assert figures["user_waits_count"] < figures["scenarios_count"] / 2
     assert audit["findings"] == [] and audit["counts"]["homes"] == 4
     tree = tmp_path / "disk" / "homes" / "homes"
     files = [path for path in tree.rglob("*") if path.is_file()]
@@ -45,6 +47,7 @@ def test_users_work_in_their_homes_which_are_audited_made_anew_and_cleaned(tmp_p
     assert sum(path.stat().st_size for path in files) == audit["counts"]["bytes"]
     assert checks_of(tmp_path / "run")["homes_audit"] == "pass"
     page = (tmp_path / "run" / folder.REPORT).read_text(encoding="utf-8")
+    assert "names take no time" not in page
     for text in ("Home folders", "Operations: users", "Audit: homes", "open, edit, save"):
         assert text in page, text
 
@@ -134,3 +137,13 @@ def test_an_operation_that_finds_its_file_gone_is_a_failed_one(tmp_path: Path):
     assert found["events"][0]["io_errors"] == 1 and found["total"]["errors_in_run"] == 1
     checks = checks_of(tmp_path / "run")
     assert checks["event_errors"] == checks["io_errors"] == "fail"
+
+
+def test_the_most_users_of_home_folders_are_looked_for(tmp_path: Path):
+    """The search was refused as one whose criterion "names no metric"."""
+    arguments = ["--modelled", "emc-vnxe3300", "--max-users", "8", "--minutes", "0.1", "--yes"]
+    arguments += ["--scenarios-per-h", "3600", "--out", tmp_path / "run"]
+    done = plimsoll("test", "files", *HOMES, *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    figures = summary_of(tmp_path / "run")["homes"][0]
+    assert figures["users_found"] >= 8 and figures["is_overloaded"] is False

@@ -142,7 +142,12 @@ def test_a_store_on_a_server_is_made_driven_and_shown_without_the_password(
     for path in (tmp_path / "run").iterdir():
         assert PASSWORD.encode() not in path.read_bytes(), path
     assert PASSWORD not in said and "orders per minute" in said, said
-    assert address_of(server) in page_of(tmp_path / "run")
+    page = page_of(tmp_path / "run")
+    assert address_of(server).replace("shop@", "") in page.split("Store test of ")[1][:60]
+    assert "Orders per minute" in page.split('id="checks"')[0]
+    assert "database I/O per second" not in page, "its server did, and no one here counted it"
+    listed = plimsoll("runs", tmp_path, cwd=tmp_path).stdout
+    assert address_of(server).replace("shop@", "") in listed and "/proc" not in listed, listed
 
 
 @pytest.mark.parametrize("kind", [PostgreSQL, pytest.param(MariaDB, marks=pytest.mark.slow)])
@@ -159,6 +164,14 @@ def test_who_is_not_let_in_and_what_is_not_ours_ends_before_anything_is_done(
             and "password_file" in done.stderr
             and "wrong-word" not in done.stderr
         ), done.stderr
+        if kind is PostgreSQL:
+            server.sql("CREATE DATABASE of_others")
+            others = address_of(server).removesuffix("shop") + "of_others"
+            named = [(address_of(server), [], "first line", "none")]
+            named += [(others, ["--password-file", password_file(tmp_path)], "grant it", "others")]
+            for address, password, hint, out in named:
+                done = store_test(tmp_path, address, *password, "--minutes", "0.03", out=out)
+                assert done.returncode == 2 and hint in done.stderr, done.stderr
         right = password_file(tmp_path)
         right.chmod(0o644)
         done = store_test(

@@ -82,7 +82,7 @@ pub const TABLES: [&str; 6] =
 /// Why a database is no DVD Store: a table is missing.
 pub fn no_dvd_store(place: &str, table: &str) -> ClientError {
     ClientError::NotOurs(format!(
-        "{place} has no table {table}: it is no DVD Store; leave source out to have a store made \
+        "{place} has no table {table}: it is no DVD Store; without --existing a store is made \
          in an empty database"
     ))
 }

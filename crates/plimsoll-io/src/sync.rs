@@ -110,6 +110,12 @@ impl Permits {
         Acquire { shared: self.shared.clone(), ticket: None }
     }
 
+    /// Whether one is had without waiting.
+    pub fn is_free(&self) -> bool {
+        let state = self.shared.borrow();
+        state.free > 0 && state.queue.is_empty()
+    }
+
     /// Permits nobody holds.
     pub fn free(&self) -> usize {
         self.shared.borrow().free

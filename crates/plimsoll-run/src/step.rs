@@ -38,7 +38,7 @@ impl StepCounts {
     /// Counts what a workload did on its instances.
     pub fn of(figures: &StepFigures, workload: &StepWorkload) -> StepCounts {
         let transfers = |metric: &str| -> u64 {
-            places_of(figures, metric, &workload.instances)
+            places_of(figures, metric_code(metric), &workload.instances)
                 .map(|(_, latencies)| latencies.count())
                 .sum()
         };
@@ -69,13 +69,12 @@ impl StepCounts {
     }
 }
 
-/// The distributions of a metric, one for each of its places on these instances.
+/// The distributions of the metric with a code, one for each of its places on these instances.
 pub fn places_of<'a>(
     figures: &'a StepFigures,
-    metric: &str,
+    code: Option<u32>,
     instances: &'a [u32],
 ) -> impl Iterator<Item = (&'a Key, &'a Histogram)> {
-    let code = metric_code(metric);
     figures
         .iter()
         .filter(move |(key, _)| Some(key.metric) == code && instances.contains(&key.instance))

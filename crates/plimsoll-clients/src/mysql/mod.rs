@@ -110,6 +110,9 @@ impl Access {
             1044 | 1045 | 1251 | 1698 => Failure::Fatal(ClientError::Unusable(format!(
                 "{text}; see to the user in the address and to password_file"
             ))),
+            1142 => Failure::Fatal(ClientError::Unusable(format!(
+                "{text}; grant it to the user in the address"
+            ))),
             1049 => Failure::Fatal(ClientError::Unusable(format!(
                 "{text}; make it (`CREATE DATABASE {}`) or name another one in the address",
                 self.database

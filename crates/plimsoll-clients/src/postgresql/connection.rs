@@ -207,12 +207,18 @@ impl Statements {
     }
 }
 
+/// What the library says where a server asks for a password and none was given.
+const PASSWORD_MISSING: &str = "password missing";
+
 impl Access {
     /// What an error of the library means for a visit.
     pub(super) fn failure(&self, error: &Error) -> Failure {
         let Some(said) = error.as_db_error() else {
             let cause = std::error::Error::source(error);
-            let text = cause.map_or_else(|| error.to_string(), |cause| cause.to_string());
+            let mut text = cause.map_or_else(|| error.to_string(), |cause| cause.to_string());
+            if text == PASSWORD_MISSING {
+                text.push_str("; name the file whose first line it is: password_file");
+            }
             return match error.is_closed() || cause.is_some_and(|cause| cause.is::<io::Error>()) {
                 true => Failure::Lost(self.says(&text)),
                 false => Failure::Fatal(ClientError::Unusable(self.says(&text))),
@@ -243,6 +249,11 @@ impl Access {
             code if code.code().starts_with("28") => Failure::Fatal(ClientError::Unusable(
                 format!("{text}; see to the user in the address and to password_file"),
             )),
+            code if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+                Failure::Fatal(ClientError::Unusable(format!(
+                    "{text}; grant it to the user in the address, or let it own the database",
+                )))
+            }
             code if *code == SqlState::INVALID_CATALOG_NAME => {
                 Failure::Fatal(ClientError::Unusable(format!(
                     "{text}; make it (`createdb {}`) or name another one in the address",

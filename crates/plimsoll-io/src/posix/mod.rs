@@ -23,7 +23,9 @@ pub(crate) use geometry::Geometry;
 pub(crate) use lanes::Lanes;
 pub(crate) use mounts::Mount;
 pub use open::Caching;
-pub(crate) use open::{OpenFile, OpenRules};
+#[cfg(test)]
+pub(crate) use open::Remark;
+pub(crate) use open::{DeviceRemark, OpenFile, OpenRules};
 pub(crate) use wakeup::{Wakeup, timespec_of};
 
 /// The error number of the system call that has just failed.

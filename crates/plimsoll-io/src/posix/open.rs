@@ -57,7 +57,23 @@ pub(crate) struct OpenFile {
     /// The device below, for files that are read and written directly.
     pub device: Option<u64>,
     /// What a reader of the results must know of this file.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
+}
+
+/// What a reader of the results must know of a file.
+#[derive(Debug)]
+pub(crate) struct Remark {
+    pub text: String,
+    /// The device below, of what holds for every file there: of these a reader needs one.
+    pub of_device: Option<(u64, DeviceRemark)>,
+}
+
+/// What holds for every file on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DeviceRemark {
+    RefusesDirect,
+    DirectThroughPageCache,
+    EmulatesBlocks,
 }
 
 impl OpenFile {
@@ -99,12 +115,13 @@ impl OpenFile {
         }
         let mut file = Self::measure(fd, path, mode, direct)?;
         if !waited.is_zero() {
-            file.remarks.push(format!(
+            let text = format!(
                 "{} was locked for {} ms more when it was opened, as by a process that was just \
                  killed",
                 path.display(),
                 waited.as_millis()
-            ));
+            );
+            file.remarks.push(Remark { text, of_device: None });
         }
         Ok(file)
     }
@@ -155,34 +172,46 @@ impl OpenFile {
         let geometry = Geometry::of(fd.as_fd())
             .map_err(|errno| DiskError::from_errno(errno, verb(mode), path))?;
         let mut remarks = Vec::new();
+        let mut remark = |what, text| {
+            remarks.push(Remark { text, of_device: Some((geometry.device, what)) });
+        };
         if direct == Direct::No {
-            remarks.push(format!(
-                "buffered I/O on {}: its file system refuses direct I/O, figures include the page \
-                 cache",
-                folder_of(path).display()
-            ));
+            remark(
+                DeviceRemark::RefusesDirect,
+                format!(
+                    "buffered I/O on {}: its file system refuses direct I/O, figures include the \
+                     page cache",
+                    folder_of(path).display()
+                ),
+            );
         }
         // ext4 with data=journal takes O_DIRECT and answers from memory; statx says that it does.
         let direct = match direct {
             Direct::Yes if geometry.direct_alignment_bytes == Some(0) => {
-                remarks.push(format!(
-                    "buffered I/O on {}: its file system takes direct I/O and carries it out \
+                remark(
+                    DeviceRemark::DirectThroughPageCache,
+                    format!(
+                        "buffered I/O on {}: its file system takes direct I/O and carries it out \
                      through the page cache, \
                      as ext4 does with data=journal; figures include the page cache",
-                    folder_of(path).display()
-                ));
+                        folder_of(path).display()
+                    ),
+                );
                 Direct::No
             }
             asked => asked,
         };
         if geometry.emulates_smaller_blocks() && mode != OpenMode::Read {
-            remarks.push(format!(
-                "the device below {} writes {} byte blocks but is addressed in {} bytes (512e): \
-                 a torn block can lose an acknowledged commit",
-                folder_of(path).display(),
-                geometry.atomic_write_bytes(),
-                geometry.logical_block_bytes.unwrap_or_default(),
-            ));
+            remark(
+                DeviceRemark::EmulatesBlocks,
+                format!(
+                    "the device below {} writes {} byte blocks but is addressed in {} bytes \
+                     (512e): a torn block can lose an acknowledged commit",
+                    folder_of(path).display(),
+                    geometry.atomic_write_bytes(),
+                    geometry.logical_block_bytes.unwrap_or_default(),
+                ),
+            );
         }
         let mut file = Self {
             fd,

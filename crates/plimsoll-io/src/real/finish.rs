@@ -154,9 +154,11 @@ impl State {
         self.finish(pending, result, now);
     }
 
-    fn add_file(&mut self, mut file: OpenFile) -> Opened {
+    pub(super) fn add_file(&mut self, mut file: OpenFile) -> Opened {
         for remark in std::mem::take(&mut file.remarks) {
-            self.remark(&remark);
+            if remark.of_device.is_none_or(|known| self.remarked_devices.insert(known)) {
+                self.remark(&remark.text);
+            }
         }
         let opened = Opened {
             file: FileId(self.next_file),

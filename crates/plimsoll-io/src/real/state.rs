@@ -1,6 +1,6 @@
 //! The state of a real disk and the moves that starting and finishing share.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use super::durable::DurableWays;
 use super::table::{FileState, Pending, PendingTable};
 use crate::arena::{Arena, CHUNK_BYTES, CHUNKS_REGISTERED_MAX, NewChunk};
 use crate::net::{Order, WatchTable};
-use crate::posix::{Chore, ChoreDone, Crew, Lanes, OpenRules, Wakeup, do_chore, lockable_memory};
+use crate::posix::{
+    Chore, ChoreDone, Crew, DeviceRemark, Lanes, OpenRules, Wakeup, do_chore, lockable_memory,
+};
 use crate::transfer::{Transfer, TransferQueue, Transferred};
 use crate::{Answer, Buffer, Clock, Completion, DiskError, FileId, Nanos, Outcome};
 
@@ -22,6 +24,7 @@ const EXTEND_THREADS_MAX: usize = 4;
 pub(super) struct State {
     pub(super) method: &'static str,
     pub(super) remarks: Vec<String>,
+    pub(super) remarked_devices: BTreeSet<(u64, DeviceRemark)>,
     pub(super) choices: Vec<String>,
     pub(super) rules: Arc<OpenRules>,
     pub(super) durable: DurableWays,
@@ -55,6 +58,7 @@ impl State {
         Self {
             method: chosen.method.name(),
             remarks: chosen.remarks,
+            remarked_devices: BTreeSet::new(),
             choices: Vec::new(),
             rules: Arc::new(OpenRules {
                 caching: options.caching,

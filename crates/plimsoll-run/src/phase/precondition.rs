@@ -10,6 +10,7 @@
 //! that does not become steady in the rounds it gets is measured all the same, with a warning.
 
 use plimsoll_io::NANOS_PER_SECOND;
+use plimsoll_measure::metric_code;
 
 use crate::RunError;
 use crate::events::Level;
@@ -84,7 +85,7 @@ async fn round(state: &RunState, sampler: &Sampler, round_s: f64) -> Result<f64,
     let instances: Vec<u32> = (0..state.spec.instances.len() as u32).collect();
     let count: u64 = ["database_read", "database_write"]
         .into_iter()
-        .flat_map(|metric| places_of(&figures, metric, &instances))
+        .flat_map(|metric| places_of(&figures, metric_code(metric), &instances))
         .map(|(_, latencies)| latencies.count())
         .sum();
     let seconds = (ended - started) as f64 / NANOS_PER_SECOND as f64;

@@ -19,7 +19,7 @@ use crate::events::Level;
 use crate::load::Drive;
 use crate::outcome::{Decision, PhaseResult, SearchEnd, SearchResult, SearchStep};
 use crate::sampler::Sampler;
-use crate::spec::{LoadSpec, SearchGoal, SearchSpec};
+use crate::spec::{CriterionSpec, LoadSpec, SearchGoal, SearchSpec};
 use crate::state::RunState;
 use crate::step::StepCounts;
 
@@ -141,6 +141,16 @@ async fn set_level(
     }
 }
 
+/// The metrics of the criteria, which may be those of a family.
+fn codes_of(state: &RunState, spec: &SearchSpec) -> Result<Vec<u32>, RunError> {
+    let code = |criterion: &CriterionSpec| {
+        let known = state.run.recorder.code(&criterion.metric);
+        let unknown = || format!("criterion {} names no metric", criterion.name);
+        known.ok_or_else(|| RunError::Spec(unknown()))
+    };
+    spec.criteria.iter().map(code).collect()
+}
+
 async fn carry_out(
     state: &mut RunState,
     sampler: &Sampler,
@@ -152,7 +162,8 @@ async fn carry_out(
     state.load_for(nanos(spec.settle_s)).await?;
     state.mark_step(sampler).await?;
     let mut began = state.run.now_together().await?;
-    let mut tally = Tally::new(spec, state.step_workload(number), level, began);
+    let codes = codes_of(state, spec)?;
+    let mut tally = Tally::new(spec, codes, state.step_workload(number), level, began);
     for batch in 1..=BATCHES * EXTENSIONS_MAX {
         state.load_for(nanos(spec.step_s) / BATCHES as u64).await?;
         let (figures, busy) = state.mark_step(sampler).await?;

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 
 use super::*;
+use crate::posix::{DeviceRemark, OpenFile, OpenRules, Remark};
 use crate::real::Method;
 use crate::real::choose::Chosen;
 use crate::transfer::{Transfer, TransferQueue, Transferred};
@@ -170,4 +171,28 @@ fn an_interrupted_transfer_is_made_again() {
     read.expect("the read is made again");
     synced.expect("the sync is made again");
     std::fs::remove_file(path).expect("the file exists");
+}
+
+/// Why: homes of a thousand users are thousands of folders on one device, and whoever reads the
+/// results needs to know of the device once.
+#[test]
+fn what_holds_for_a_device_is_remarked_once() {
+    let disk = hanging_disk(Rc::default());
+    let path = std::env::temp_dir().join(format!("plimsoll-remarked-{}", std::process::id()));
+    let rules = OpenRules { caching: crate::Caching::AllowBuffered, ..OpenRules::default() };
+    for (device, folder) in [(1, "a"), (1, "b"), (2, "c")] {
+        let mut file = OpenFile::open(&path, OpenMode::Create, &rules).expect("a new file");
+        file.remarks = [DeviceRemark::EmulatesBlocks, DeviceRemark::RefusesDirect]
+            .map(|what| Remark {
+                text: format!("{what:?} {folder}"),
+                of_device: Some((device, what)),
+            })
+            .into();
+        disk.state.borrow_mut().add_file(file);
+        std::fs::remove_file(&path).expect("the file exists");
+    }
+    assert_eq!(
+        disk.facts().remarks,
+        ["EmulatesBlocks a", "RefusesDirect a", "EmulatesBlocks c", "RefusesDirect c"]
+    );
 }

@@ -35,6 +35,8 @@ const SHORTFALL_PERCENT: f64 = 2.0;
 /// What has been seen of a rate, or of a number of sessions, so far.
 pub struct Tally<'a> {
     spec: &'a SearchSpec,
+    /// The metric of each criterion.
+    codes: Vec<u32>,
     workload: StepWorkload,
     /// Arrivals per second, or sessions, as the search looks for.
     level: f64,
@@ -55,9 +57,16 @@ pub struct Tally<'a> {
 
 impl<'a> Tally<'a> {
     /// Nothing seen of what begins to be measured now.
-    pub fn new(spec: &'a SearchSpec, workload: StepWorkload, level: f64, start_ns: Nanos) -> Self {
+    pub fn new(
+        spec: &'a SearchSpec,
+        codes: Vec<u32>,
+        workload: StepWorkload,
+        level: f64,
+        start_ns: Nanos,
+    ) -> Self {
         Tally {
             spec,
+            codes,
             workload,
             level,
             start_ns,
@@ -82,7 +91,7 @@ impl<'a> Tally<'a> {
         for (metric, into) in
             [("database_read", &mut self.reads), ("log_write", &mut self.log_writes)]
         {
-            places_of(figures, metric, &self.workload.instances)
+            places_of(figures, metric_code(metric), &self.workload.instances)
                 .for_each(|(_, latencies)| into.merge(latencies));
         }
         let own = |metric: &str| {
@@ -98,8 +107,8 @@ impl<'a> Tally<'a> {
         own("arrival_lag").for_each(|latencies| self.lag.merge(latencies));
         self.pool_waits += own("pool_wait").map(Histogram::count).sum::<u64>();
         for (number, criterion) in self.spec.criteria.iter().enumerate() {
-            for (key, latencies) in places_of(figures, &criterion.metric, &self.workload.instances)
-            {
+            let code = Some(self.codes[number]);
+            for (key, latencies) in places_of(figures, code, &self.workload.instances) {
                 let batch = |limit| batch_of(criterion.statistic, limit, latencies, seconds);
                 self.batches.entry((number, *key)).or_default().push(batch(criterion.limit));
                 let (part, whole) = batch(criterion.limit * NOT_EXCUSED_FACTOR);
@@ -114,9 +123,9 @@ impl<'a> Tally<'a> {
 
     /// Events that did not happen count as well: a batch without any is a batch of none.
     fn add_silence(&mut self, number: usize, figures: &StepFigures, seconds: f64) {
-        let metric = &self.spec.criteria[number].metric;
         for instance in &self.workload.instances {
-            let key = Key::new(*instance, 0, metric);
+            let metric = self.codes[number];
+            let key = Key { instance: *instance, database: 0, workload: 0, metric };
             if !figures.contains_key(&key) {
                 self.batches.entry((number, key)).or_default().push((0.0, seconds));
             }
@@ -300,7 +309,8 @@ mod tests {
     fn first_limit(statistic: &str, read_ms: u64) -> Option<String> {
         let spec = search(statistic);
         let workload = StepWorkload { number: 0, instances: vec![0], operations: Vec::new() };
-        let mut tally = Tally::new(&spec, workload, 100.0, 0);
+        let codes = vec![metric_code("database_read").expect("a metric")];
+        let mut tally = Tally::new(&spec, codes, workload, 100.0, 0);
         let mut reads = Histogram::new();
         (0..100).for_each(|_| reads.record(read_ms * NANOS_PER_MILLISECOND));
         for _ in 0..BATCHES {
