@@ -122,7 +122,9 @@ def test_a_modelled_array_wears_out_no_drives(tmp_path: Path) -> None:
 
 
 def test_a_search_takes_at_most_what_the_plan_allows_it(tmp_path: Path) -> None:
-    """It ends where it has found its rate, and was told as an hour exactly."""
+    """It ends where it has found its rate, and was told as an hour exactly. All of it counts: no
+    one knows how soon that is.
+    """
     phases = [
         {"kind": "prepare"},
         {"kind": "search", "duration_s": 600},
@@ -133,6 +135,7 @@ def test_a_search_takes_at_most_what_the_plan_allows_it(tmp_path: Path) -> None:
     text = "\n".join(told(tmp_path, load, phase=phases).lines())
     assert "search      at most 10 min 0 s" in text
     assert "measure     exactly 1 min 0 s" in text
+    assert "total       about 11 min 6 s in all" in text
 
 
 def test_homes_that_are_made_again_are_not_called_databases(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ class PhaseForecast:
         how: "exactly", "about" or "at most".
         bytes_written: what is written for certain; load writes what the storage lets it.
         calibrating_s: how long, behind these seconds, the I/O of a transaction is likely measured.
+        is_search: whether it looks for a rate.
     """
 
     name: str
@@ -68,11 +69,16 @@ class PhaseForecast:
     how: str
     bytes_written: int | None
     calibrating_s: float = 0.0
+    is_search: bool = False
 
     @property
     def likely_s(self) -> float:
-        """What it is likely to take; a phase that waits usually need not wait."""
-        return self.calibrating_s + (self.seconds if self.how != "at most" else 0.0)
+        """What it is likely to take.
+
+        A phase that waits usually need not wait; how soon a search ends, no one knows.
+        """
+        is_counted = self.how != "at most" or self.is_search
+        return self.calibrating_s + (self.seconds if is_counted else 0.0)
 
     def in_words(self) -> str:
         """Its time for people."""
@@ -123,7 +129,10 @@ def phases(plan: Plan, expected: preflight.Preflight) -> list[PhaseForecast]:
                 seconds, how = action.duration_s, "at most"
             case phase_actions.Soak() | phase_actions.Measure():
                 seconds, how = action.duration_s, "exactly"
-        found.append(PhaseForecast(phase.name, float(seconds), how, written, calibrating_s))
+        searches = isinstance(action, phase_actions.Search)
+        found.append(
+            PhaseForecast(phase.name, float(seconds), how, written, calibrating_s, searches)
+        )
     return found
 
 
