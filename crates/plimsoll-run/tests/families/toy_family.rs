@@ -44,6 +44,7 @@ impl Backend for Tape {
             path: self.path.clone(),
             size_bytes: self.blocks.get() * BLOCK_BYTES,
             records_ever: self.blocks.get(),
+            commits_at_risk: Vec::new(),
         }]
     }
 
