@@ -59,6 +59,8 @@ def test_DS_04_DS_06_users_are_threads_and_think_time_bounds_the_rate():
     assert found["load"] == {"sessions": 20, "shared": True} and found["think_s"] == 1.5
     assert (ceiling(20, 1.5, 0.0), ceiling(50, 1.5, 0.0)) == (800, 2000)
     assert sessions_of(500) == 50
+    # Some more than whole tens are one session more: fewer than asked for would pass too easily.
+    assert [sessions_of(users) for users in (1, 5, 25, 30, 35)] == [1, 1, 3, 3, 4]
 
 
 def test_DS_05_orders_per_minute_on_a_synthetic_log():

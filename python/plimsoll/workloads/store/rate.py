@@ -40,10 +40,10 @@ def ceiling(sessions: int, think_s: float, response_s: float) -> float | None:
 def sessions_of(users: int) -> int:
     """The sessions that stand for so many users, as published: 200 are 20 threads.
 
-    >>> sessions_of(200), sessions_of(5)
-    (20, 1)
+    >>> sessions_of(200), sessions_of(25)
+    (20, 3)
     """
-    return max(1, round(users / USERS_PER_SESSION))
+    return -(-users // USERS_PER_SESSION)
 
 
 def rolled_back_share(lines_mean: int) -> float:
