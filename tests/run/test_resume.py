@@ -112,14 +112,19 @@ def test_a_run_that_ended_is_not_resumed(
 def test_what_could_not_be_opened_goes_on_when_that_is_put_right(
     killed: Path, tmp_path: Path
 ) -> None:
-    """A log that was moved away ended the run for good, as a fault of the storage."""
+    """A log that was moved away ended the run for good, as a fault of the storage.
+
+    All of it goes: of a run that was killed while a generation began, the last file holds nothing.
+    """
     run, disk = tmp_path / "run", tmp_path / "disk"
     shutil.copytree(killed / "early", run)
     shutil.copytree(killed / "disk-early", disk)
     for path in (run / folder.PLAN, disk / "instance1/plimsoll-instance.json"):
         path.write_text(path.read_text().replace(str(killed / "disk"), str(disk)))
-    log = disk / "instance1/E00.log"
-    log.rename(tmp_path / "kept")
+    logs, kept = sorted((disk / "instance1").glob("E00*.log")), tmp_path / "kept"
+    kept.mkdir()
+    for log in logs:
+        log.rename(kept / log.name)
     for again in ([], ["--again"]):
         refused = plimsoll("resume", run, *again, cwd=tmp_path)
         # A storage that has lost a log looks just so.
@@ -129,7 +134,8 @@ def test_what_could_not_be_opened_goes_on_when_that_is_put_right(
         assert f"put that right, and `plimsoll resume {run}` goes on" in refused.stderr
         state = plimsoll("status", run, cwd=tmp_path)
         assert f"`plimsoll resume {run}` goes on" in state.stdout
-    (tmp_path / "kept").rename(log)
+    for log in logs:
+        (kept / log.name).rename(log)
     done = plimsoll("resume", run, cwd=tmp_path)
     assert done.returncode in (0, 1, 3), done.stderr
     summary = json.loads((run / folder.SUMMARY).read_text())
