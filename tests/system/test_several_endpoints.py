@@ -117,7 +117,9 @@ def test_HA_06_mail_of_senders_whose_port_for_delivery_goes_away_is_not_lost(
     assert read(tmp_path, folder.OUTCOME)["ending"] == "complete"
     summary = read(tmp_path, folder.SUMMARY)
     ((here, there),) = (figures["endpoints"] for figures in summary["endpoints"])
-    assert (here["sessions"], there["sessions"]) == (6, 6), "readers stay where they are"
+    # Connections that deliver take turns with those of readers, whenever they are opened.
+    assert here["sessions"] + there["sessions"] == 12, "readers stay where they are"
+    assert abs(here["sessions"] - there["sessions"]) <= 2
     audit = summary["mail_audits"][0]
     assert audit["findings"] == []
     counts = audit["counts"]
@@ -127,9 +129,11 @@ def test_HA_06_mail_of_senders_whose_port_for_delivery_goes_away_is_not_lost(
     assert dying.taken > 0
     lost = summary["mail"][0]["counters"].get("mail_connection_lost", 0)
     if distribution == "round robin":
-        assert there["refused"] >= 1 and here["refused"] == 0
+        assert here["refused"] == 0
         # What was under way when it died is the only mail whose end nobody knows.
-        assert lost <= 2 and back[0].taken == 0, "it stays where it was taken"
+        assert lost <= 2
+        # A turn that comes while the port is dead is refused, and all mail goes on by the other.
+        assert not there["refused"] or back[0].taken == 0, "it stays where it was taken"
     else:
         assert there["refused"] == 0 and lost >= 1
         assert back[0].taken > 0, "its senders hand in there again"
