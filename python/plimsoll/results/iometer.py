@@ -183,18 +183,16 @@ class _Reader:
         values |= {f"database{n}": place[1] for n, place in enumerate(places)}
         own = values | {"loads": [load.name for load in loads]}
         of_loads = f"list_contains($loads, workload) AND {where}"
+        is_told_apart = kind in WHOLE or not shares_files(loads[0], self.plan.run)
         read = write = None
-        if kind in WHOLE or not shares_files(loads[0], self.plan.run):
-            transfers = f"metric IN ('database_read', 'database_write') AND {where}"
+        if is_told_apart:
+            transfers, given = f"metric IN ('database_read', 'database_write') AND {where}", values
             read = self._direction(f"metric = 'database_read' AND {where}", values)
             write = self._direction(f"metric = 'database_write' AND {where}", values)
-            both = self._direction(transfers, values)
-            buckets = self._buckets(transfers, values)
         else:
             transfers = f"list_contains($sizes, metric) AND {of_loads}"
-            both = self._direction(transfers, own | {"sizes": list(SIZES)})
-            both = replace(both, bytes=None, errors=None)
-            buckets = self._buckets(transfers, own | {"sizes": list(SIZES)})
+            given = own | {"sizes": list(SIZES)}
+        both = self._direction(transfers, given)
         return IometerRow(
             kind=kind,
             name=name,
@@ -205,13 +203,13 @@ class _Reader:
             size_bytes=sum(
                 self.instances[item].databases[number - 1].size_bytes for item, number in places
             ),
-            both=both,
+            both=both if is_told_apart else replace(both, bytes=None, errors=None),
             read=read,
             write=write,
             transactions=self._direction(
                 f"metric IN ('file_read', 'file_write') AND {of_loads}", own
             ),
-            buckets=buckets,
+            buckets=self._buckets(transfers, given),
         )
 
     def _direction(self, where: str, values: Row) -> Direction:

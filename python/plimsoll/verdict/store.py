@@ -166,9 +166,8 @@ def _refused(figures: StoreFigures) -> Check:
     rule = settings.single_rule(REFUSED)
     no_space = figures.no_space_count
     lost = figures.connections_lost_count - figures.answers_lost_count
-    all_refused = figures.connections_refused_count + figures.given_up_count
     in_answers = figures.answers_lost_count + figures.answers_refused_count
-    nothing = lost + all_refused - figures.answers_refused_count + no_space
+    nothing = _came_to_nothing(figures) - in_answers
     tried = figures.orders_count + nothing
     share = 100 * nothing / tried if tried else 0.0
     # Sessions wait for a server that is gone, so an outage loses few orders: as many connections as
